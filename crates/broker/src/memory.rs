@@ -10,6 +10,7 @@
 use crate::exchange::ExchangeKind;
 use crate::fault::Fault;
 use crate::limits::Limits;
+use crate::outbox::Shortage;
 use courser_codec::reply_code::RESOURCE_ERROR;
 use courser_codec::{FieldTable, FieldValue, ShortString};
 use std::mem::size_of;
@@ -68,6 +69,9 @@ const INCOMPLETE_AT_ANY_TIME: usize = 256 * 1024;
 /// What each connection may have of channels and consumers, whatever others have: a channel with a few consumers.
 const HELD_AT_ANY_TIME: usize = 4096;
 
+/// What may come with one of the largest messages: what one read leaves, or the frames around it.
+const MESSAGE_SPARE: u64 = 256 * 1024;
+
 /// Bytes that are used, by their use.
 #[derive(Debug)]
 pub(crate) struct Memory {
@@ -75,8 +79,10 @@ pub(crate) struct Memory {
     total: AtomicU64,
     /// Where the memory alarm begins. It may change at any time, and all that is derived from it with it.
     high_bytes: AtomicU64,
-    /// What has come in part may use this much however early the alarm begins.
-    incomplete_least: u64,
+    /// What has come in part, and what is on its way to clients, may each use this much however early the alarm begins.
+    two_messages: u64,
+    /// Whether what is on its way to clients uses what it may.
+    pub shortage: Shortage,
 }
 
 impl Memory {
@@ -87,7 +93,8 @@ impl Memory {
             total: AtomicU64::new(0),
             high_bytes: AtomicU64::new(limits.memory_high_bytes),
             // A connection that is alone may use half of it: enough for one of the largest messages.
-            incomplete_least: 2 * (limits.message_max_bytes + INCOMPLETE_AT_ANY_TIME as u64),
+            two_messages: 2 * (limits.message_max_bytes + MESSAGE_SPARE),
+            shortage: Shortage::default(),
         })
     }
 
@@ -99,6 +106,7 @@ impl Memory {
     /// Has the memory alarm begin elsewhere. What uses more than it may from now on keeps it, and does not grow.
     pub fn set_high_bytes(&self, bytes: u64) {
         self.high_bytes.store(bytes, Ordering::Relaxed);
+        self.outboxes_changed();
     }
 
     /// The most that definitions may use.
@@ -114,7 +122,18 @@ impl Memory {
 
     /// The most that what has come in part may use.
     fn incomplete_max(&self) -> u64 {
-        (self.high_bytes() / 2).max(self.incomplete_least)
+        (self.high_bytes() / 2).max(self.two_messages)
+    }
+
+    /// The most that what is on its way to clients may use.
+    fn outboxes_max(&self) -> u64 {
+        (self.high_bytes() / 2).max(self.two_messages)
+    }
+
+    /// Looks whether there is room for more that is on its way to clients.
+    fn outboxes_changed(&self) {
+        let used = || self.used[Use::Outboxes as usize].load(Ordering::SeqCst);
+        self.shortage.note(used, self.outboxes_max());
     }
 
     /// All bytes that are used.
@@ -273,10 +292,13 @@ impl Charge {
         let total = Some(&memory.total).filter(|_| self.by != Use::TransactionBodies);
         for count in total.into_iter().chain([&memory.used[self.by as usize]]) {
             if bytes >= before {
-                count.fetch_add((bytes - before) as u64, Ordering::Relaxed);
+                count.fetch_add((bytes - before) as u64, Ordering::SeqCst);
             } else {
-                count.fetch_sub((before - bytes) as u64, Ordering::Relaxed);
+                count.fetch_sub((before - bytes) as u64, Ordering::SeqCst);
             }
+        }
+        if self.by == Use::Outboxes {
+            memory.outboxes_changed();
         }
     }
 }

@@ -118,6 +118,11 @@ impl Broker {
         self.memory.high_bytes()
     }
 
+    /// Whether what is on its way to clients has no more room: what a connection keeps for what it sends next is to be given back.
+    pub fn is_short_of_room_for_clients(&self) -> bool {
+        self.memory.shortage.is_there()
+    }
+
     /// Has publishers be held back from so many bytes on. The alarm is raised or ends at once if that follows from it, and more
     /// messages go to the disk, or fewer.
     pub fn set_memory_high_bytes(&self, bytes: u64) {

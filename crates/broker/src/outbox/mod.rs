@@ -9,6 +9,7 @@ mod deliver;
 mod delivery_times;
 mod held;
 mod room;
+mod shortage;
 mod slot;
 mod stalled;
 mod take_away;
@@ -19,6 +20,7 @@ pub mod wire;
 
 pub(crate) use channel::ChannelOut;
 pub(crate) use delivery_times::DeliveryTimes;
+pub(crate) use shortage::Shortage;
 pub(crate) use slot::Slot;
 pub use stalled::Stalled;
 pub(crate) use stalled::Turn;
@@ -50,6 +52,8 @@ pub struct Outbox {
     /// The connection has been woken since it last looked whether its readers of streams can go on.
     has_woken: AtomicBool,
     high_bytes: usize,
+    /// The books in which it counts, if any.
+    memory: Option<Arc<Memory>>,
     /// Something waits for the store.
     holds_back: AtomicBool,
     /// Some channel has a fault that its connection has yet to close it for.
@@ -78,6 +82,10 @@ pub struct OutboxState {
     /// What has more for this connection once it has sent what it has.
     stalled: Stalled,
     stalled_charge: Charge,
+    /// How far what is being sent exceeds what may wait here.
+    ahead: usize,
+    /// Where it stands among those that wait for room, if it does.
+    turn: Option<u64>,
     /// What happened on channels that are closed, if anything.
     closed_counts: Option<Box<ChannelCounts>>,
     /// Why the connection has to be closed.
@@ -113,8 +121,9 @@ impl Outbox {
         connection: Connection,
         charge: Charge,
     ) -> Arc<Self> {
-        let stalled_charge = charge.another();
+        let (memory, stalled_charge) = (charge.memory().cloned(), charge.another());
         Arc::new(Outbox {
+            memory,
             state: Lock::new(OutboxState {
                 wire: WireBuffer::counted(charge),
                 held: None,
@@ -126,6 +135,8 @@ impl Outbox {
                 closed: false,
                 stalled: Stalled::default(),
                 stalled_charge,
+                ahead: 0,
+                turn: None,
                 closed_counts: None,
                 fault: None,
             }),
@@ -158,8 +169,10 @@ impl Outbox {
     pub fn take(&self, wire: &mut WireBuffer) -> Taken {
         let mut state = self.lock();
         state.take_wire(wire);
-        // What waits for the store has to be sent before there is room.
-        if state.bytes() >= self.high_bytes {
+        state.ahead = wire.len().saturating_sub(self.high_bytes);
+        self.note_room(&mut state);
+        // What waits for the store has to be sent before there is room, and a lot that is larger than usual.
+        if state.is_full(self.high_bytes()) {
             return Taken::default();
         }
         Taken { stalled: state.take_stalled() }
@@ -235,6 +248,7 @@ impl Outbox {
         state.waiter = None;
         state.deliveries_bytes = 0;
         drop(state.take_stalled());
+        self.leave_line(&mut state);
     }
 
     /// Forgets what was held back: all channels are closed.
@@ -242,13 +256,9 @@ impl Outbox {
         self.lock().held = None;
     }
 
-    pub(crate) fn high_bytes(&self) -> usize {
-        self.high_bytes
-    }
-
     /// Whether it takes no more deliveries until some have been sent.
     pub(crate) fn is_full(&self) -> bool {
-        self.lock().bytes() >= self.high_bytes
+        self.lock().is_full(self.high_bytes())
     }
 
     /// Has `waiter` notified, in the place of the connection's task, when the store is durable.
@@ -258,10 +268,10 @@ impl Outbox {
 }
 
 impl OutboxState {
-    /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
     fn take_wire(&mut self, wire: &mut WireBuffer) {
         self.wire.swap(wire);
         self.deliveries_bytes = 0;
+        self.ahead = 0;
         self.wake_due = false;
     }
 
@@ -289,12 +299,10 @@ impl OutboxState {
         WireBuffer::fits(header_len, self.frame_max)
     }
 
-    /// Bytes that wait to be sent.
     pub(crate) fn pending_bytes(&self) -> usize {
         self.bytes()
     }
 
-    /// The numbers of the channels that are open.
     pub(crate) fn channel_numbers(&self) -> Vec<u16> {
         self.channels.numbers()
     }
@@ -364,7 +372,7 @@ impl OutboxState {
         if self.closed {
             return Err(Blocked::Gone);
         }
-        let full = self.bytes() >= high_bytes;
+        let full = self.is_full(high_bytes);
         let channel = self.channel(number).ok_or(Blocked::Gone)?;
         channel.check_credit(slot)?;
         if full { Err(Blocked::OutboxFull) } else { Ok(()) }
@@ -380,7 +388,7 @@ impl OutboxState {
         no_ack: bool,
         high_bytes: usize,
     ) -> Result<(), Blocked> {
-        if self.bytes() >= high_bytes {
+        if self.is_full(high_bytes) {
             // A lack of credit counts before that.
             return self.check(number, slot, high_bytes);
         }

@@ -254,6 +254,11 @@ impl Queue {
                 continue;
             }
             let Next { message, redelivered, sent_at, .. } = next;
+            if consumer.outbox.defers(&mut outbox, &message, high_bytes) {
+                outbox.stall(Due::of(self));
+                turn.blocked = Some(Blocked::OutboxFull);
+                break;
+            }
             if !outbox.deliver((number, slot), &message, redelivered, sent_at) {
                 let header_len = message.header.len();
                 turn.unfit = (!outbox.fits(header_len)).then_some(header_len);

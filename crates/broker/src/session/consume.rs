@@ -123,8 +123,13 @@ impl Session {
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
         self.refuse_for_streams("basic.get", &queue)?;
+        let mut has_room = true;
         let mut with = |sequence, polled: Polled<'_>| {
             let mut outbox = self.outbox.lock();
+            has_room = !self.outbox.has_no_room_for(&polled.message);
+            if !has_room {
+                return Taking::Nothing;
+            }
             outbox.deliver_get(number, &polled);
             if polled.sent_at != Lsn::default() {
                 self.outbox.note_holding_back(true);
@@ -156,7 +161,7 @@ impl Session {
                 break polled;
             }
         };
-        if got.map_err(|error| queue.fault(error))? == Poll::Empty {
+        if got.map_err(|error| queue.fault(error))? == Poll::Empty || !has_room {
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.counts().deliveries.got_empty += 1;
             }

@@ -288,6 +288,10 @@ impl StreamReader {
                     if !was_locked && !can_take(out) {
                         break;
                     }
+                    if outbox.defers(out, &message, high_bytes) {
+                        // The caller finds out that it is full.
+                        break;
+                    }
                     put_offset(message.header, self.offset, &mut self.header);
                     let message = MessageRef { header: &self.header, ..message };
                     if out.deliver((self.channel, self.slot), &message, false, Lsn::default()) {

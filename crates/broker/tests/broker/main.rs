@@ -111,6 +111,7 @@ mod returning_portions;
 mod room_for_deaths;
 mod rooms_of_deleted_queues;
 mod single_active;
+mod slow_readers;
 mod spread;
 mod store_behind;
 mod store_troubles;

@@ -53,7 +53,8 @@ impl<S: ClientStream> Driver<S> {
             self.release_at = Some(clock::now() + BUFFERS_KEPT);
         }
         self.kept_below.set(0);
-        if self.shared.broker.alarm().is_some() {
+        let broker = &self.shared.broker;
+        if broker.alarm().is_some() || broker.is_short_of_room_for_clients() {
             self.release_sent();
         }
     }
