@@ -62,9 +62,9 @@ const USES: usize = Use::Outboxes as usize + 1;
 /// room for some hundred queues.
 const DEFINITIONS_MAX_LEAST: u64 = 1 << 20;
 
-/// What each connection may have of messages that have come in part, whatever others have: what one read leaves, and the
-/// beginning of a message.
-const INCOMPLETE_AT_ANY_TIME: usize = 256 * 1024;
+/// What each connection may have of messages that have come in part, whatever others have: the beginning of a small message. All
+/// connections that there may be take little by it.
+const INCOMPLETE_AT_ANY_TIME: usize = 4 * 1024;
 
 /// What each connection may have of channels and consumers, whatever others have: a channel with a few consumers.
 const HELD_AT_ANY_TIME: usize = 4096;

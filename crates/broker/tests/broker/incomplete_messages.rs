@@ -51,9 +51,29 @@ fn connections_share_half_of_the_memory_and_newcomers_find_some_of_it() {
     assert!(most.iter().sum::<usize>() <= 32 * MIB);
     assert!(most[4] >= MIB / 8, "{most:?}");
     let mut last = world.connect();
-    last.session().hold_incomplete(MIB / 8).expect("what every connection may have");
+    last.session().hold_incomplete(MIB / 1024 * 4).expect("what every connection may have");
     clients.remove(0).disconnect();
     last.session().hold_incomplete(4 * MIB).expect("room that another has left");
+}
+
+#[test]
+fn many_connections_that_each_hold_a_little_share_half_of_the_memory_as_well() {
+    let world = world();
+    let mut clients: Vec<_> = (0..400).map(|_| world.connect()).collect();
+    let mut held = 0;
+    let mut refused = 0;
+    for client in &mut clients {
+        match client.session().hold_incomplete(200 * 1024) {
+            Ok(()) => held += 200 * 1024,
+            Err(fault) => {
+                assert_eq!(fault.code, 506, "{fault}");
+                refused += 1;
+            }
+        }
+    }
+    assert!((31 * MIB..=32 * MIB).contains(&held), "{held}");
+    assert!(refused > 200, "{refused}");
+    assert!(world.broker.admin().memory_uses().incomplete <= 32 * MIB as u64);
 }
 
 #[test]
