@@ -193,6 +193,12 @@ impl Memory {
         admitted.or_else(|fault| if left.is_some_and(holds_within) { Ok(()) } else { Err(fault) })
     }
 
+    /// Refuses what would keep one more queue, deleted or not, until it is acknowledged, when all together have what they may.
+    pub fn admit_unacknowledged(&self) -> Result<(), Fault> {
+        let what = "what is unacknowledged and keeps queues";
+        admit(self.used(Use::Sessions), 1, self.share_max(), what)
+    }
+
     /// Counts `bytes` of what a connection has of messages that have come in part, which `charge` counts. What one connection
     /// may have is what all of them together leave free, so that each newcomer still finds some room.
     pub fn hold_incomplete(&self, charge: &mut Charge, bytes: usize) -> Result<(), Fault> {

@@ -330,6 +330,11 @@ impl ChannelOut {
         index
     }
 
+    /// Whether it takes one more slot to poll from `queue`.
+    pub(crate) fn needs_slot(&self, queue: &Queue) -> bool {
+        !self.polled.contains_key(&queue.id)
+    }
+
     /// The slot for messages polled from `queue`.
     pub(crate) fn polled_slot(&mut self, queue: &Arc<Queue>) -> u32 {
         if let Some(known) = self.polled.get(&queue.id) {

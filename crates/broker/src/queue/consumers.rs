@@ -128,6 +128,10 @@ impl Consumer {
             return;
         };
         let tag = slot.consumer_tag.clone();
+        if slot.stream_reader.is_some() {
+            // What reads for it goes when the connection is woken.
+            wakes.push(&self.outbox);
+        }
         channel.end_consumer(self.slot);
         let Some(tag) = tag.filter(|_| self.outbox.cancel_notify) else { return };
         let ended = basic::Cancel { consumer_tag: tag.as_short_str(), nowait: true };

@@ -123,11 +123,15 @@ impl Session {
     pub(super) fn get(&mut self, number: u16, get: &basic::Get<'_>) -> Result<(), Fault> {
         let queue = self.named_queue(number, clean_name(get.queue))?;
         self.refuse_for_streams("basic.get", &queue)?;
-        let mut has_room = true;
+        let (mut has_room, mut admitted) = (true, Ok(()));
         let mut with = |sequence, polled: Polled<'_>| {
             let mut outbox = self.outbox.lock();
+            let is_new = |channel: &mut ChannelOut| !get.no_ack && channel.needs_slot(&queue);
+            if outbox.channel(number).is_some_and(is_new) {
+                admitted = self.broker.memory.admit_unacknowledged();
+            }
             has_room = !self.outbox.has_no_room_for(&polled.message);
-            if !has_room {
+            if !has_room || admitted.is_err() {
                 return Taking::Nothing;
             }
             outbox.deliver_get(number, &polled);
@@ -161,6 +165,7 @@ impl Session {
                 break polled;
             }
         };
+        admitted?;
         if got.map_err(|error| queue.fault(error))? == Poll::Empty || !has_room {
             if let Some(channel) = self.outbox.lock().channel(number) {
                 channel.counts().deliveries.got_empty += 1;

@@ -1,8 +1,11 @@
 //! The memory of a queue goes with it, whatever connections know of it.
 
-use crate::support::{Heard, World, allocated_bytes, short};
-use courser_broker::Limits;
+use crate::memory_bounds::world_of;
+use crate::streams::{filled, read};
+use crate::support::{Client, Heard, Message, World, allocated_bytes, declare_with, guest, short};
+use courser_broker::{Identity, Limits};
 use courser_codec::{FieldTable, Table, basic, queue};
+use std::sync::Arc;
 
 const QUEUES: usize = 2000;
 /// What is allocated besides what counts: room for a few of everything.
@@ -104,4 +107,61 @@ fn queues_of_direct_replies_keep_no_room_while_their_channels_last() {
         }
     });
     assert!(kept <= SPARE / 2, "{kept}");
+}
+
+#[test]
+fn readers_that_are_blocked_let_go_of_a_stream_that_is_deleted() {
+    let world = World::new();
+    let mut owner = filled(&world, 2);
+    let mut client = world.connect_as(Identity { cancel_notify: false, ..guest() });
+    client.qos(1);
+    read(&mut client, "s", "first");
+    assert_eq!(client.deliveries().len(), 1);
+    let stream = Arc::downgrade(&world.vhost().queue(b"s").expect("declared"));
+    owner.delete("s");
+    assert!(client.is_woken());
+    client.ack(1);
+    client.session().release_memory();
+    owner.session().release_memory();
+    assert!(stream.upgrade().is_none());
+}
+
+#[test]
+fn deleted_queues_of_which_something_is_unacknowledged_are_bounded() {
+    let world = world_of(4_000_000);
+    let (mut owner, mut client): (Client, Client) = (world.connect(), world.connect());
+    client.open_channel(2);
+    let refused = (0..5000).find_map(|_| {
+        owner.declare("q");
+        owner.send(Message::new("", "q", "x"));
+        let get = basic::Get { queue: short("q"), no_ack: false };
+        let got = client.call_on(2, get);
+        if let Heard::ChannelClosed(text) = &got {
+            return Some(text.clone());
+        }
+        assert!(matches!(got, Heard::GetOk { .. }), "{got:?}");
+        owner.delete("q");
+        None
+    });
+    let refused = refused.expect("it is bounded");
+    assert!(
+        refused.starts_with("406 PRECONDITION_FAILED - memory limit (1000000 bytes)"),
+        "{refused}"
+    );
+    assert!(world.broker.memory_used_bytes() < 1_100_000);
+    declare_with(&mut owner, "another", false, &FieldTable::new());
+    owner.publish("", "another", "x");
+    assert_eq!(client.get("another").map(|got| got.tag), Some(1));
+}
+
+#[test]
+fn what_a_deleted_queue_has_handed_out_can_be_acknowledged() {
+    let world = World::new();
+    let mut client = world.connect();
+    client.declare("q");
+    client.publish("", "q", "x");
+    let tag = client.get("q").expect("a message").tag;
+    client.delete("q");
+    client.ack(tag);
+    assert_eq!(client.heard(), []);
 }
