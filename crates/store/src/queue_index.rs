@@ -324,8 +324,16 @@ impl QueueIndex {
 
     /// The messages themselves. Checkpoints of earlier versions tell less of them.
     pub fn messages(&self) -> impl Iterator<Item = IndexedMessage> {
-        let all = self.runs.iter().flat_map(Run::messages).chain(self.newest.iter().copied());
-        all.filter_map(|message| changed(&self.changes, message))
+        let packed = self.runs.iter().flat_map(|run| {
+            // In most runs of a long queue nothing has changed.
+            let has_changed = run.has_changed(&self.changes);
+            run.messages().filter_map(move |message| match has_changed {
+                true => changed(&self.changes, message),
+                false => Some(message),
+            })
+        });
+        let newest = self.newest.iter().filter_map(|message| changed(&self.changes, *message));
+        packed.chain(newest)
     }
 }
 

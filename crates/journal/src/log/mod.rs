@@ -159,7 +159,7 @@ impl Core {
                 log = self.wait_for_flush(log)?;
                 continue;
             }
-            log.close_if_ripe();
+            log.close_if_ripe(len);
             if gathers && !reserve && !self.has_room() && log.lacks_file() {
                 return Err(AppendError::Full);
             }

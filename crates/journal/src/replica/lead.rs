@@ -138,9 +138,13 @@ impl Log {
         self.lead.as_ref().is_some_and(|lead| lead.overrun)
     }
 
-    /// Ends the entry that is being gathered if it is long enough.
-    pub fn close_if_ripe(&mut self) {
-        if self.lead.as_ref().is_some_and(|lead| lead.open.frames.len() >= ENTRY_BYTES) {
+    /// Ends the entry that is being gathered if it is long enough, or what comes next is long enough to be one by itself: that is
+    /// not copied then.
+    pub fn close_if_ripe(&mut self, next_bytes: u64) {
+        let is_ripe = |gathered: usize| {
+            gathered >= ENTRY_BYTES || gathered > 0 && next_bytes >= ENTRY_BYTES as u64
+        };
+        if self.lead.as_ref().is_some_and(|lead| is_ripe(lead.open.frames.len())) {
             self.close_gathered();
         }
     }
