@@ -324,7 +324,7 @@ impl QueueIndex {
 
     /// The messages themselves. Checkpoints of earlier versions tell less of them.
     pub fn messages(&self) -> impl Iterator<Item = IndexedMessage> {
-        let packed = self.runs.iter().flat_map(|run| {
+        let packed = self.runs.iter().flat_map(move |run| {
             // In most runs of a long queue nothing has changed.
             let has_changed = run.has_changed(&self.changes);
             run.messages().filter_map(move |message| match has_changed {
