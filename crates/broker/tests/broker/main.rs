@@ -110,6 +110,7 @@ mod restarts_without_reads;
 mod returning_portions;
 mod room_for_deaths;
 mod rooms_of_deleted_queues;
+mod session_bounds;
 mod single_active;
 mod slow_readers;
 mod spread;

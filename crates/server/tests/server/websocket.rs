@@ -357,38 +357,17 @@ async fn what_is_no_handshake_is_told_so() {
     let server = start(|_| {}).await;
     let head = "Host: x\\nConnection: close, Upgrade\\n";
     let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\n";
+    let upgrade = |line: &str, version: u32, key: &str| {
+        let version = format!("Upgrade: websocket\\nSec-WebSocket-Version: {version}\\n");
+        format!("{line} HTTP/1.1\\n{head}{version}{key}\\n")
+    };
     let wanted = [
         (format!("GET /ws/amqp HTTP/1.1\\n{head}\\n"), "426"),
-        (
-            format!(
-                "GET /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 8\\n{key}\\n"
-            ),
-            "426",
-        ),
-        (
-            format!(
-                "GET /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n\\n"
-            ),
-            "400",
-        ),
-        (
-            format!(
-                "POST /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n{key}\\n"
-            ),
-            "400",
-        ),
-        (
-            format!(
-                "GET /ws/mqtt HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n{key}\\n"
-            ),
-            "404",
-        ),
-        (
-            format!(
-                "GET /ws/amqp HTTP/1.1\\n{head}Upgrade: websocket\\nSec-WebSocket-Version: 13\\n{key}\\n"
-            ),
-            "101",
-        ),
+        (upgrade("GET /ws/amqp", 8, key), "426"),
+        (upgrade("GET /ws/amqp", 13, ""), "400"),
+        (upgrade("POST /ws/amqp", 13, key), "400"),
+        (upgrade("GET /ws/mqtt", 13, key), "404"),
+        (upgrade("GET /ws/amqp", 13, key), "101"),
         ("GET / HTTP/1.1\\nHost: x\\nConnection: close\\n\\n".to_owned(), "200"),
     ];
     for (request, expected) in wanted {
