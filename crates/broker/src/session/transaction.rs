@@ -58,7 +58,7 @@ pub(super) fn takes_too_many_steps() -> Fault {
 }
 
 /// What a pending publish costs besides its bytes.
-const PENDING_OVERHEAD_BYTES: usize = 128;
+const PENDING_OVERHEAD_BYTES: usize = 192;
 
 impl Session {
     pub(super) fn is_transactional(&self, number: u16) -> bool {

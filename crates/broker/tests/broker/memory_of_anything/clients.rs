@@ -54,6 +54,8 @@ pub struct Connections(pub Named, Vec<Client>);
 
 /// How many of them publish.
 const PUBLISH: usize = 50;
+/// What a connection takes here before it has done anything, at most: the number of connections is bounded.
+const CONNECTION_BYTES: i64 = 512;
 
 impl Connections {
     pub fn new(named: Named) -> Self {
@@ -89,6 +91,10 @@ impl Many for Connections {
         for nth in range.step_by(10).filter(|_| self.0.choice % 2 == 1) {
             scene.owner.delete(&self.0.nth(nth));
         }
+    }
+
+    fn bounded_bytes(&self) -> i64 {
+        CONNECTION_BYTES * self.1.len() as i64
     }
 
     fn rest(&mut self) {

@@ -46,12 +46,20 @@ impl Unacknowledged {
 impl Many for Unacknowledged {
     fn prepare(&mut self, scene: &mut Scene) {
         let mut client = scene.world.connect();
+        // What each queue and each consumer needs for the first counts with these.
         for name in self.named.queues() {
             scene.declare(&name, &arguments(self.named.choice));
             if self.is_consumer() {
                 client.consume(&name);
             }
+            scene.owner.publish("", &name, "");
+            if !self.is_consumer() {
+                client.get(&name);
+            }
+            self.delivered += 1;
         }
+        client.rest();
+        client.ack_through(self.delivered);
         self.client = Some(client);
     }
 
