@@ -88,7 +88,7 @@ impl Session {
 
     /// Whether it takes long to delete all of these queues.
     fn takes_long_to_delete<'q>(&self, queues: impl IntoIterator<Item = &'q Queue>) -> bool {
-        Removed::default().is_much_with(&self.vhost, queues)
+        Removed::default().becomes_much_with(&self.vhost, queues)
     }
 
     /// Whether it takes long to delete this exchange.

@@ -27,8 +27,8 @@ pub(crate) struct Removed {
 }
 
 impl Removed {
-    /// Whether it is much with all of these queues.
-    pub fn is_much_with<'q>(
+    /// Whether it becomes much with these queues.
+    pub fn becomes_much_with<'q>(
         mut self,
         vhost: &Vhost,
         queues: impl IntoIterator<Item = &'q Queue>,

@@ -196,7 +196,7 @@ impl Namespace for Vhost {
     }
 
     fn takes_long_to_delete(&self, queue: &Queue) -> bool {
-        Removed::default().is_much_with(self, [queue])
+        Removed::default().becomes_much_with(self, [queue])
     }
 
     fn delete_unused_queue(&self, queue: &Arc<Queue>, wakes: &mut Wakes) {

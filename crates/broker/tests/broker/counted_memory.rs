@@ -281,7 +281,7 @@ fn queues_and_exchanges_count_by_what_they_take() {
         ("ranked", FieldTable::new().with("x-max-priority", 10)),
         ("limits", letters.with("x-max-length", 1000).with("x-max-length-bytes", 100_000)),
     ];
-    let assert_counted = |what: &str, mut make: Box<dyn FnMut(&mut Client, i64)>| {
+    let assert_counted = |what: &str, make: &mut dyn FnMut(&mut Client, i64)| {
         let world = World::new();
         let mut client = world.connect();
         let (counted, allocated) =
@@ -293,7 +293,7 @@ fn queues_and_exchanges_count_by_what_they_take() {
         );
     };
     for (what, arguments) in kinds {
-        let make = move |client: &mut Client, nth| {
+        let mut make = move |client: &mut Client, nth| {
             let name = format!("queue {nth}");
             declare_with(client, &name, true, &arguments);
             if what != "stream" {
@@ -302,13 +302,13 @@ fn queues_and_exchanges_count_by_what_they_take() {
                 client.purge(&name);
             }
         };
-        assert_counted(what, Box::new(make));
+        assert_counted(what, &mut make);
     }
     for kind in ["direct", "topic", "headers", "x-delayed-message", "x-random"] {
-        let make = move |client: &mut Client, nth| {
+        let mut make = move |client: &mut Client, nth| {
             let arguments = delayed_type("direct");
             declare_exchange_with(client, &format!("exchange {nth}"), kind, &arguments);
         };
-        assert_counted(kind, Box::new(make));
+        assert_counted(kind, &mut make);
     }
 }

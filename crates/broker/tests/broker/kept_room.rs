@@ -248,10 +248,10 @@ fn readers_that_have_gone_keep_no_room_in_a_stream_while_one_stays() {
     stream(&mut staying, "s");
     let consume = || basic::Consume { queue: short("s"), ..Default::default() };
     let qos = basic::Qos { prefetch_count: 1, ..Default::default() };
-    staying.call(qos.clone());
+    staying.call(qos);
     for number in [2, 3] {
         others.open_channel(number);
-        others.call_on(number, qos.clone());
+        others.call_on(number, qos);
     }
     let kept = allocated_after(|| {
         staying.call(consume());

@@ -55,7 +55,7 @@ fn an_exchange_with_more_bindings_than_go_into_a_batch_stays_deleted() {
     let mut world = WorldOnDisk::new();
     let mut client = bound(&world, BINDINGS);
     let delete = exchange::Delete { exchange: short("x"), ..Default::default() };
-    assert_eq!(client.call(delete.clone()), Heard::Done("exchange.delete-ok"));
+    assert_eq!(client.call(delete), Heard::Done("exchange.delete-ok"));
     assert_eq!(client.pop_all("q"), ["x"]);
     client.disconnect();
     for _ in 0..2 {
@@ -66,7 +66,7 @@ fn an_exchange_with_more_bindings_than_go_into_a_batch_stays_deleted() {
         client.call(declare(false));
         client.publish("x", "", "nowhere");
         assert_eq!(client.pop("q"), None);
-        client.call(delete.clone());
+        client.call(delete);
         client.disconnect();
     }
 }

@@ -39,7 +39,7 @@ impl Unacknowledged {
     }
 
     fn is_consumer(&self) -> bool {
-        self.named.choice / 8 % 2 == 0
+        (self.named.choice / 8).is_multiple_of(2)
     }
 }
 
