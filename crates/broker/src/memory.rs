@@ -120,20 +120,15 @@ impl Memory {
         self.high_bytes() / 4
     }
 
-    /// The most that what has come in part may use.
-    fn incomplete_max(&self) -> u64 {
-        (self.high_bytes() / 2).max(self.two_messages)
-    }
-
-    /// The most that what is on its way to clients may use.
-    fn outboxes_max(&self) -> u64 {
+    /// The most that what has come in part, and that what is on its way to clients may use.
+    fn half_max(&self) -> u64 {
         (self.high_bytes() / 2).max(self.two_messages)
     }
 
     /// Looks whether there is room for more that is on its way to clients.
     fn outboxes_changed(&self) {
         let used = || self.used[Use::Outboxes as usize].load(Ordering::SeqCst);
-        self.shortage.note(used, self.outboxes_max());
+        self.shortage.note(used, self.half_max());
     }
 
     /// All bytes that are used.
@@ -202,7 +197,7 @@ impl Memory {
     /// Counts `bytes` of what a connection has of messages that have come in part, which `charge` counts. What one connection
     /// may have is what all of them together leave free, so that each newcomer still finds some room.
     pub fn hold_incomplete(&self, charge: &mut Charge, bytes: usize) -> Result<(), Fault> {
-        let (before, most) = (charge.bytes(), self.incomplete_max());
+        let (before, most) = (charge.bytes(), self.half_max());
         let others = self.used(Use::Incomplete).saturating_sub(before as u64);
         let grows = bytes > before.max(INCOMPLETE_AT_ANY_TIME);
         if grows && 2 * bytes as u64 > most.saturating_sub(others) {
@@ -296,6 +291,7 @@ impl Charge {
         }
         let before = std::mem::replace(&mut self.bytes, bytes);
         let total = Some(&memory.total).filter(|_| self.by != Use::TransactionBodies);
+        // In one order with what says that there is a shortage: otherwise no one might see that it is over.
         for count in total.into_iter().chain([&memory.used[self.by as usize]]) {
             if bytes >= before {
                 count.fetch_add((bytes - before) as u64, Ordering::SeqCst);

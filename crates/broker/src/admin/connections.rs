@@ -261,7 +261,7 @@ impl View for ConnectionView {
             receives: traffic.receives,
             sent_bytes: traffic.sent_bytes,
             sends: traffic.sends,
-            pending_bytes: state.pending_bytes(),
+            pending_bytes: state.bytes(),
             counts: state.counted(),
         }
     }

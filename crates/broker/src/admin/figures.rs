@@ -222,7 +222,7 @@ impl View for ConnectionFigures {
         ConnectionFigures {
             name: outbox.connection.name().to_owned(),
             channels: state.channel_numbers().len(),
-            pending_bytes: state.pending_bytes(),
+            pending_bytes: state.bytes(),
             traffic: outbox.connection.traffic.read(),
         }
     }

@@ -223,7 +223,7 @@ impl OutboxState {
 
     /// Bytes that wait to be sent, or for the store.
     #[inline]
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.wire.len() + self.held.as_ref().map_or(0, |held| held.bytes())
     }
 

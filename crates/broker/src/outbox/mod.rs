@@ -268,6 +268,7 @@ impl Outbox {
 }
 
 impl OutboxState {
+    /// Takes what is to be sent into `wire`, which must be empty, leaving its memory in exchange.
     fn take_wire(&mut self, wire: &mut WireBuffer) {
         self.wire.swap(wire);
         self.deliveries_bytes = 0;
@@ -299,10 +300,7 @@ impl OutboxState {
         WireBuffer::fits(header_len, self.frame_max)
     }
 
-    pub(crate) fn pending_bytes(&self) -> usize {
-        self.bytes()
-    }
-
+    /// The numbers of the channels that are open.
     pub(crate) fn channel_numbers(&self) -> Vec<u16> {
         self.channels.numbers()
     }

@@ -252,6 +252,7 @@ mod tests {
         status.followers.clear();
         assert_eq!(next_leaders(&status), [slow, quick]);
     }
+
     #[test]
     fn a_lead_that_is_not_taken_is_not_handed_over_again_at_once() {
         let (hand_overs, now) = (HandOvers::default(), crate::clock::now());

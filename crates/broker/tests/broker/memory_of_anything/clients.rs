@@ -13,22 +13,18 @@ fn consume_as<'a>(queue: &'a str, tag: &'a str) -> basic::Consume<'a> {
 }
 
 /// Channels of one connection, every other time with a consumer each.
-pub struct Channels(pub Named, Option<Client>);
+pub struct Channels(Named, Client);
 
 impl Channels {
-    pub fn new(named: Named) -> Self {
-        Channels(named, None)
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        scene.declare(&named.name(), &FieldTable::new());
+        Channels(named, scene.world.connect())
     }
 }
 
 impl Many for Channels {
-    fn prepare(&mut self, scene: &mut Scene) {
-        scene.declare(&self.0.name(), &FieldTable::new());
-        self.1 = Some(scene.world.connect());
-    }
-
     fn add(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         for nth in range {
             let number = nth as u16 + 2;
             client.open_channel(number);
@@ -39,18 +35,18 @@ impl Many for Channels {
     }
 
     fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         range.for_each(|nth| client.close_channel(nth as u16 + 2));
     }
 
     fn rest(&mut self) {
-        self.1.iter_mut().for_each(Client::rest);
+        self.1.rest();
     }
 }
 
-/// Connections, a tenth of all: each has much of its own in a test, too. Every other time, each has a queue at one fanout
-/// exchange, through which some of them publish.
-pub struct Connections(pub Named, Vec<Client>);
+/// Connections, a tenth of all numbers. Every other time, each has a queue at one fanout exchange, through which some of them
+/// publish.
+pub struct Connections(Named, Vec<Client>);
 
 /// How many of them publish.
 const PUBLISH: usize = 50;
@@ -58,16 +54,13 @@ const PUBLISH: usize = 50;
 const CONNECTION_BYTES: i64 = 512;
 
 impl Connections {
-    pub fn new(named: Named) -> Self {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        scene.declare_exchange(&named.name(), "fanout", &FieldTable::new());
         Connections(named, Vec::with_capacity(1000))
     }
 }
 
 impl Many for Connections {
-    fn prepare(&mut self, scene: &mut Scene) {
-        scene.declare_exchange(&self.0.name(), "fanout", &FieldTable::new());
-    }
-
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         let has_queues = self.0.choice % 2 == 1;
         for nth in range.step_by(10) {
@@ -103,25 +96,21 @@ impl Many for Connections {
 }
 
 /// Consumers of one connection, on three channels, of a queue or of several in turn.
-pub struct Consumers(pub Named, Option<Client>);
+pub struct Consumers(Named, Client);
 
 impl Consumers {
-    pub fn new(named: Named) -> Self {
-        Consumers(named, None)
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        let arguments = arguments(named.choice);
+        named.queues().for_each(|name| scene.declare(&name, &arguments));
+        let mut client = scene.world.connect();
+        (2..=3).for_each(|number| client.open_channel(number));
+        Consumers(named, client)
     }
 }
 
 impl Many for Consumers {
-    fn prepare(&mut self, scene: &mut Scene) {
-        let arguments = arguments(self.0.choice);
-        self.0.queues().for_each(|name| scene.declare(&name, &arguments));
-        let mut client = scene.world.connect();
-        (2..=3).for_each(|number| client.open_channel(number));
-        self.1 = Some(client);
-    }
-
     fn add(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         for nth in range {
             let (queue, tag) = (self.0.queue(nth), nth.to_string());
             client.consume_on(nth as u16 % 3 + 1, consume_as(&queue, &tag));
@@ -129,7 +118,7 @@ impl Many for Consumers {
     }
 
     fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         for nth in range {
             let tag = nth.to_string();
             let cancel = basic::Cancel { consumer_tag: short(&tag), nowait: false };
@@ -138,39 +127,35 @@ impl Many for Consumers {
     }
 
     fn rest(&mut self) {
-        self.1.iter_mut().for_each(Client::rest);
+        self.1.rest();
     }
 }
 
 /// Consumers of one stream.
-pub struct StreamReaders(pub Named, Option<Client>);
+pub struct StreamReaders(Named, Client);
 
 impl StreamReaders {
-    pub fn new(named: Named) -> Self {
-        StreamReaders(named, None)
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        scene.declare(&named.name(), &FieldTable::new().with("x-queue-type", "stream"));
+        let mut client = scene.world.connect();
+        client.qos(10);
+        StreamReaders(named, client)
     }
 }
 
 impl Many for StreamReaders {
-    fn prepare(&mut self, scene: &mut Scene) {
-        scene.declare(&self.0.name(), &FieldTable::new().with("x-queue-type", "stream"));
-        let mut client = scene.world.connect();
-        client.qos(10);
-        self.1 = Some(client);
-    }
-
     fn add(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         let queue = self.0.name();
         range.for_each(|nth| drop(client.consume_with(consume_as(&queue, &nth.to_string()))));
     }
 
     fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         range.for_each(|nth| client.cancel(&nth.to_string()));
     }
 
     fn rest(&mut self) {
-        self.1.iter_mut().for_each(Client::rest);
+        self.1.rest();
     }
 }

@@ -22,7 +22,6 @@ pub fn arguments(choice: usize) -> FieldTable {
 }
 
 /// Queues, with each of which another client has done something.
-#[derive(Debug)]
 pub struct Queues(pub Named);
 
 impl Many for Queues {
@@ -55,7 +54,6 @@ impl Many for Queues {
 }
 
 /// Exclusive queues, all of which expire.
-#[derive(Debug)]
 pub struct Exclusive(pub Named);
 
 impl Many for Exclusive {
@@ -86,7 +84,6 @@ const KINDS: [&str; 8] = [
     "x-recent-history",
 ];
 
-#[derive(Debug)]
 pub struct Exchanges(pub Named);
 
 impl Many for Exchanges {
@@ -105,10 +102,16 @@ impl Many for Exchanges {
 }
 
 /// Bindings of a queue, or of several in turn, to one exchange.
-#[derive(Debug)]
-pub struct Bindings(pub Named);
+pub struct Bindings(Named);
 
 impl Bindings {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        named.queues().for_each(|name| scene.declare(&name, &FieldTable::new()));
+        let kind = KINDS[named.choice % KINDS.len()];
+        scene.declare_exchange(&named.name(), kind, &FieldTable::new());
+        Bindings(named)
+    }
+
     fn change(&self, scene: &mut Scene, nth: usize, comes: bool) {
         let (queue, exchange) = (self.0.queue(nth), self.0.name());
         // For a consistent hash it is a weight.
@@ -129,12 +132,6 @@ impl Bindings {
 }
 
 impl Many for Bindings {
-    fn prepare(&mut self, scene: &mut Scene) {
-        self.0.queues().for_each(|name| scene.declare(&name, &FieldTable::new()));
-        let kind = KINDS[self.0.choice % KINDS.len()];
-        scene.declare_exchange(&self.0.name(), kind, &FieldTable::new());
-    }
-
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         range.for_each(|nth| self.change(scene, nth, true));
     }

@@ -8,15 +8,17 @@ use courser_codec::{FieldTable, basic};
 use std::ops::Range;
 
 /// Messages that wait in a queue, or in several in turn.
-#[derive(Debug)]
-pub struct Waiting(pub Named);
+pub struct Waiting(Named);
+
+impl Waiting {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        let arguments = arguments(named.choice);
+        named.queues().for_each(|name| scene.declare(&name, &arguments));
+        Waiting(named)
+    }
+}
 
 impl Many for Waiting {
-    fn prepare(&mut self, scene: &mut Scene) {
-        let arguments = arguments(self.0.choice);
-        self.0.queues().for_each(|name| scene.declare(&name, &arguments));
-    }
-
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         scene.send("", range.map(|nth| self.0.queue(nth)));
     }
@@ -29,13 +31,28 @@ impl Many for Waiting {
 /// Messages that are unacknowledged, polled or consumed.
 pub struct Unacknowledged {
     named: Named,
-    client: Option<Client>,
+    client: Client,
     delivered: u64,
 }
 
 impl Unacknowledged {
-    pub fn new(named: Named) -> Self {
-        Unacknowledged { named, client: None, delivered: 0 }
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        let mut new = Unacknowledged { named, client: scene.world.connect(), delivered: 0 };
+        // What each queue and each consumer needs for the first counts with these.
+        for name in named.queues() {
+            scene.declare(&name, &arguments(named.choice));
+            if new.is_consumer() {
+                new.client.consume(&name);
+            }
+            scene.owner.publish("", &name, "");
+            if !new.is_consumer() {
+                new.client.get(&name);
+            }
+            new.delivered += 1;
+        }
+        new.client.rest();
+        new.client.ack_through(new.delivered);
+        new
     }
 
     fn is_consumer(&self) -> bool {
@@ -44,28 +61,9 @@ impl Unacknowledged {
 }
 
 impl Many for Unacknowledged {
-    fn prepare(&mut self, scene: &mut Scene) {
-        let mut client = scene.world.connect();
-        // What each queue and each consumer needs for the first counts with these.
-        for name in self.named.queues() {
-            scene.declare(&name, &arguments(self.named.choice));
-            if self.is_consumer() {
-                client.consume(&name);
-            }
-            scene.owner.publish("", &name, "");
-            if !self.is_consumer() {
-                client.get(&name);
-            }
-            self.delivered += 1;
-        }
-        client.rest();
-        client.ack_through(self.delivered);
-        self.client = Some(client);
-    }
-
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         let is_consumer = self.is_consumer();
-        let Some(client) = &mut self.client else { return };
+        let client = &mut self.client;
         self.delivered += range.len() as u64;
         scene.send("", range.clone().map(|nth| self.named.queue(nth)));
         for nth in range.filter(|_| !is_consumer) {
@@ -74,7 +72,7 @@ impl Many for Unacknowledged {
     }
 
     fn remove(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.client else { return };
+        let client = &mut self.client;
         client.rest();
         let (last, count) = (self.delivered, range.len() as u64);
         let ack = |delivery_tag| basic::Ack { delivery_tag, multiple: false }.into();
@@ -86,23 +84,25 @@ impl Many for Unacknowledged {
     }
 
     fn rest(&mut self) {
-        self.client.iter_mut().for_each(Client::rest);
+        self.client.rest();
     }
 }
 
 /// Messages that are due this far from each other.
-#[derive(Debug)]
-pub struct Delayed(pub Named);
+pub struct Delayed(Named);
 
 /// Less than ten years.
 const DELAY_MAX_MS: u64 = 300_000_000_000;
 
-impl Many for Delayed {
-    fn prepare(&mut self, scene: &mut Scene) {
+impl Delayed {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
         let kind = FieldTable::new().with("x-delayed-type", "fanout");
-        scene.declare_exchange(&self.0.name(), "x-delayed-message", &kind);
+        scene.declare_exchange(&named.name(), "x-delayed-message", &kind);
+        Delayed(named)
     }
+}
 
+impl Many for Delayed {
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         let message = |nth: usize| {
             let delay_ms = (((nth as u64) << (self.0.choice % 28)) % DELAY_MAX_MS + 1) as i64;
@@ -118,48 +118,46 @@ impl Many for Delayed {
 }
 
 /// Messages of an open transaction.
-pub struct InTransaction(pub Named, Option<Client>);
+pub struct InTransaction(Named, Client);
 
 impl InTransaction {
-    pub fn new(named: Named) -> Self {
-        InTransaction(named, None)
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        scene.declare(&named.name(), &FieldTable::new());
+        let mut client = scene.world.connect();
+        client.tx_select();
+        InTransaction(named, client)
     }
 }
 
 impl Many for InTransaction {
-    fn prepare(&mut self, scene: &mut Scene) {
-        scene.declare(&self.0.name(), &FieldTable::new());
-        let mut client = scene.world.connect();
-        client.tx_select();
-        self.1 = Some(client);
-    }
-
     fn add(&mut self, _: &mut Scene, range: Range<usize>) {
-        let Some(client) = &mut self.1 else { return };
+        let client = &mut self.1;
         send(client, range.map(|_| Message::new("", &self.0.name(), "0123456789")));
     }
 
     fn remove(&mut self, _: &mut Scene, _: Range<usize>) {
-        self.1.iter_mut().for_each(Client::rollback);
+        self.1.rollback();
     }
 
     fn rest(&mut self) {
-        self.1.iter_mut().for_each(Client::rest);
+        self.1.rest();
     }
 }
 
 /// Messages with different keys through a topic exchange.
-#[derive(Debug)]
-pub struct Routed(pub Named);
+pub struct Routed(Named);
 
-impl Many for Routed {
-    fn prepare(&mut self, scene: &mut Scene) {
-        let (queue, exchange) = (self.0.queue(0), self.0.name());
+impl Routed {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        let (queue, exchange) = (named.queue(0), named.name());
         scene.declare(&queue, &FieldTable::new());
         scene.declare_exchange(&exchange, "topic", &FieldTable::new());
         scene.owner.bind(&queue, &exchange, "#");
+        Routed(named)
     }
+}
 
+impl Many for Routed {
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         scene.send(&self.0.name(), range.map(|nth| format!("k.{nth}")));
     }
@@ -170,12 +168,11 @@ impl Many for Routed {
 }
 
 /// Messages that are remembered, by an exchange, by a queue's cache or by what is present in it.
-#[derive(Debug)]
-pub struct Remembered(pub Named);
+pub struct Remembered(Named);
 
-impl Many for Remembered {
-    fn prepare(&mut self, scene: &mut Scene) {
-        let (by, queue, exchange) = (self.0.choice % 3, self.0.queue(0), self.0.name());
+impl Remembered {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
+        let (by, queue, exchange) = (named.choice % 3, named.queue(0), named.name());
         let size = FieldTable::new().with("x-cache-size", 100_000);
         let is_on = |table: FieldTable| table.with("x-message-deduplication", true);
         let (of_queue, kind, of_exchange) = match by {
@@ -186,8 +183,11 @@ impl Many for Remembered {
         scene.declare(&queue, &of_queue);
         scene.declare_exchange(&exchange, kind, &of_exchange);
         scene.owner.bind(&queue, &exchange, "");
+        Remembered(named)
     }
+}
 
+impl Many for Remembered {
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         scene.send(&self.0.name(), range.map(|_| String::new()));
     }
@@ -198,18 +198,20 @@ impl Many for Remembered {
 }
 
 /// Messages that were rejected.
-#[derive(Debug)]
-pub struct DeadLetters(pub Named);
+pub struct DeadLetters(Named);
 
-impl Many for DeadLetters {
-    fn prepare(&mut self, scene: &mut Scene) {
+impl DeadLetters {
+    pub fn new(named: Named, scene: &mut Scene) -> Self {
         let letters = FieldTable::new()
             .with("x-dead-letter-exchange", "")
-            .with("x-dead-letter-routing-key", self.0.queue(0).as_str());
-        scene.declare(&self.0.name(), &letters);
-        scene.declare(&self.0.queue(0), &FieldTable::new());
+            .with("x-dead-letter-routing-key", named.queue(0).as_str());
+        scene.declare(&named.name(), &letters);
+        scene.declare(&named.queue(0), &FieldTable::new());
+        DeadLetters(named)
     }
+}
 
+impl Many for DeadLetters {
     fn add(&mut self, scene: &mut Scene, range: Range<usize>) {
         let name = self.0.name();
         scene.send("", range.clone().map(|_| name.clone()));
